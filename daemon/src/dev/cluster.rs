@@ -175,7 +175,7 @@ fn is_stopped(status: ExitStatus) -> bool {
     status.signal() == Some(Signal::TERM.as_raw()) || is_interrupted(status)
 }
 
-/// Returns true for a member that the terminal's interrupt ended, before the member had left the process group
+/// Returns true for a member that the terminal's interrupt ended. The member was still in the process group
 /// of the demonstration.
 fn is_interrupted(status: ExitStatus) -> bool {
     status.signal() == Some(Signal::INT.as_raw())
