@@ -5,7 +5,7 @@ use std::process::Stdio;
 use serde_json::Value;
 use tokio::process::Command;
 
-use crate::support::{Cluster, programs, until};
+use crate::support::{Cluster, programs};
 
 /// Result of a command.
 #[derive(Debug)]
@@ -125,13 +125,7 @@ async fn exit_codes_are_what_scripts_rely_on() {
     for at in (0..3).filter(|at| *at != left) {
         cluster.members[at].kill();
     }
-    let member = &cluster.members[left];
-    until("it isn't ready any more", async || match member.is_ready().await {
-        // Only the member's own word counts: on a busy machine the answer may be late.
-        Err(why) if why.contains("not ready") => Ok(()),
-        printed => Err(format!("{printed:?}")),
-    })
-    .await;
+    cluster.members[left].not_ready("not ready").await;
     let read = ipamctl(&servers, "subnet list --timeout 3s").await.ends(5);
     assert!(read.stderr.contains("no leader"), "{read:?}");
     ipamctl(&servers, "allocate --endpoint host/h1 --pool none --timeout 3s").await.ends(5);

@@ -3,7 +3,6 @@
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use ipam_api::client::Call;
 use ipam_api::problem::Applied;
 use ipam_api::request::Allocated;
 use serde_json::Value;
@@ -27,7 +26,7 @@ async fn a_leader_whose_disk_stalls_hands_over_and_comes_back() {
     let other = scene.cluster.at(others[0]);
     let begun = Instant::now();
     allocate(&other, &allocate_request("first", &["web"])).await.unwrap();
-    scene.not_ready(stalled, "its disk hasn't answered").await;
+    scene.cluster.members[stalled].not_ready("its disk hasn't answered").await;
     scene.led_by_one_of(&others).await;
     println!("another member leads after {:?}", begun.elapsed());
     for number in 0..20 {
@@ -59,7 +58,7 @@ async fn a_follower_with_a_stalled_disk_delays_no_client() {
     scene.disks[stalled].freeze();
     let client = scene.cluster.at(leader);
     allocate(&client, &allocate_request("first", &["web"])).await.unwrap();
-    scene.not_ready(stalled, "its disk hasn't answered").await;
+    scene.cluster.members[stalled].not_ready("its disk hasn't answered").await;
     for number in 0..20 {
         allocate(&client, &allocate_request(&format!("h{number}"), &["web"])).await.unwrap();
     }
@@ -74,18 +73,6 @@ async fn a_follower_with_a_stalled_disk_delays_no_client() {
 }
 
 impl Scene {
-    /// Waits until a member reports itself as not ready, with this reason.
-    async fn not_ready(&self, at: usize, why: &str) {
-        until("it isn't ready", async || {
-            let call = Call::get("/readyz").within(Duration::from_secs(1));
-            match self.cluster.at(at).send(call).await {
-                Err(problem) if problem.detail.contains(why) => Ok(()),
-                other => Err(format!("{other:?}")),
-            }
-        })
-        .await;
-    }
-
     /// Waits until these members agree on a leader among them.
     async fn led_by_one_of(&self, members: &[usize]) {
         until("one of the others leads", async || {

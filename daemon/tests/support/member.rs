@@ -173,6 +173,19 @@ impl Member {
         self.ask().send(call).await.map(drop).map_err(|problem| format!("{}: {problem}", self.name))
     }
 
+    /// Waits until it reports itself as not ready, with this reason. A late answer of a busy machine doesn't
+    /// count.
+    pub(crate) async fn not_ready(&self, why: &str) {
+        until(&format!("{} isn't ready", self.name), async || {
+            let call = Call::get("/readyz").within(Duration::from_secs(1));
+            match self.ask().send(call).await {
+                Err(problem) if problem.detail.contains(why) => Ok(()),
+                other => Err(format!("{other:?}")),
+            }
+        })
+        .await;
+    }
+
     /// Sends it kill -9, if it is up, and doesn't wait for its end.
     pub(crate) fn shoot(&self) {
         if self.is_up() {
