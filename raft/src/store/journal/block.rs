@@ -1,8 +1,9 @@
 //! A block: about 64 KiB of frames, the unit in which the journal is compressed, looked up and checked.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::io;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use ipam_api::limits::JOURNAL_BLOCK_BYTES;
 use xxhash_rust::xxh3::xxh3_64;
@@ -12,11 +13,16 @@ use ipam_machine::EventId;
 use ipam_machine::journal::{Chain, Frame, link};
 
 const LENGTH: usize = 4;
+/// Bytes at which a part gets no further frame. Each published state has a clone of the block that grows, so
+/// each entry with events copies at most one part.
+const PART_BYTES: usize = 4 << 10;
 
 /// Frames in order, each with its length before it.
 #[derive(Debug, Clone)]
 pub(crate) struct Block {
-    bytes: Vec<u8>,
+    /// Whole frames. Clones share all parts but the last one.
+    parts: Vec<Arc<Vec<u8>>>,
+    length: usize,
     frames: u64,
     first: EventId,
     before: Chain,
@@ -26,7 +32,7 @@ pub(crate) struct Block {
 impl Block {
     /// Creates an empty block; `first` is the first event that it will hold.
     pub(super) fn new(first: EventId, before: Chain) -> Self {
-        Self { bytes: Vec::new(), frames: 0, first, before, keys: OnceLock::new() }
+        Self { parts: Vec::new(), length: 0, frames: 0, first, before, keys: OnceLock::new() }
     }
 
     /// Parses the bytes of a block; returns it with the chain after them.
@@ -45,25 +51,37 @@ impl Block {
         if block.frames == 0 {
             return Err(frame::invalid("a block of the journal is empty"));
         }
-        block.bytes = bytes;
+        block.length = bytes.len();
+        block.parts.push(Arc::new(bytes));
         Ok((block, chain))
     }
 
     pub(super) fn push(&mut self, frame: &[u8]) {
         // A frame is bounded by what a log entry can bring about.
         let length = u32::try_from(frame.len()).unwrap_or(u32::MAX);
-        self.bytes.extend_from_slice(&length.to_be_bytes());
-        self.bytes.extend_from_slice(frame);
+        if self.parts.last().is_none_or(|part| part.len() >= PART_BYTES) {
+            self.parts.push(Arc::default());
+        }
+        if let Some(part) = self.parts.last_mut() {
+            let part = Arc::make_mut(part);
+            part.extend_from_slice(&length.to_be_bytes());
+            part.extend_from_slice(frame);
+        }
+        self.length += LENGTH + frame.len();
         self.frames += 1;
         self.keys = OnceLock::new();
     }
 
     pub(super) fn is_full(&self) -> bool {
-        self.bytes.len() >= JOURNAL_BLOCK_BYTES
+        self.length >= JOURNAL_BLOCK_BYTES
     }
 
-    pub(crate) fn bytes(&self) -> &[u8] {
-        &self.bytes
+    /// Returns the frames with their lengths, as files and snapshots have them.
+    pub(crate) fn bytes(&self) -> Cow<'_, [u8]> {
+        match self.parts.as_slice() {
+            [part] => Cow::Borrowed(part),
+            parts => Cow::Owned(parts.iter().map(|part| part.as_slice()).collect::<Vec<_>>().concat()),
+        }
     }
 
     pub(super) fn frames(&self) -> u64 {
@@ -81,11 +99,13 @@ impl Block {
 
     /// Returns the frames as they are stored.
     pub(super) fn raw(&self) -> impl Iterator<Item = &[u8]> {
-        let mut rest = self.bytes.as_slice();
-        std::iter::from_fn(move || {
-            let (frame, behind) = split(rest).ok().flatten()?;
-            rest = behind;
-            Some(frame)
+        self.parts.iter().flat_map(|part| {
+            let mut rest = part.as_slice();
+            std::iter::from_fn(move || {
+                let (frame, behind) = split(rest).ok().flatten()?;
+                rest = behind;
+                Some(frame)
+            })
         })
     }
 
@@ -133,4 +153,28 @@ fn split(bytes: &[u8]) -> io::Result<Option<(&[u8], &[u8])>> {
     let (length, rest) = bytes.split_first_chunk::<LENGTH>().ok_or_else(beyond)?;
     let length = usize::try_from(u32::from_be_bytes(*length)).unwrap_or(usize::MAX);
     rest.split_at_checked(length).map(Some).ok_or_else(beyond)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_that_grows_copies_its_last_part_alone() {
+        let mut block = Block::new(EventId::default(), Chain::default());
+        let frame = [7; 1000];
+        let count = JOURNAL_BLOCK_BYTES / frame.len();
+        let (mut before, mut copied) = (block.clone(), 0);
+        for _ in 0..count {
+            block.push(&frame);
+            let parts = block.parts.iter().zip(&before.parts);
+            copied +=
+                parts.filter(|(new, old)| !Arc::ptr_eq(new, old)).map(|(_, old)| old.len()).sum::<usize>();
+            before = block.clone();
+        }
+        assert!(copied <= count * PART_BYTES, "{copied} bytes of {count} frames");
+        assert_eq!((block.raw().count(), block.frames()), (count, count as u64));
+        let (read, _) = Block::parse(block.bytes().into_owned(), block.before()).unwrap();
+        assert!(read.raw().eq(block.raw()));
+    }
 }

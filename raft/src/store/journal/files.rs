@@ -252,11 +252,12 @@ impl OpenFile {
         let mut content = Vec::new();
         for (number, block) in recent.open.iter().enumerate().skip(self.block) {
             let from = if number == self.block { self.byte } else { 0 };
-            let chunk = block.bytes().get(from..).unwrap_or_default();
+            let bytes = block.bytes();
+            let chunk = bytes.get(from..).unwrap_or_default();
             if !chunk.is_empty() {
                 frame::write(&mut content, CHUNK, CHUNK_VERSION, chunk)?;
             }
-            (self.block, self.byte) = (number, block.bytes().len());
+            (self.block, self.byte) = (number, bytes.len());
         }
         self.file.write_all(&content)
     }

@@ -26,7 +26,7 @@ pub fn sealed(path: &Path) -> io::Result<Vec<Vec<u8>>> {
     }
     let _ = sealed.find(0);
     sealed.verify()?;
-    read.into_iter().map(|block| block.map(|block| block.bytes().to_vec())).collect()
+    read.into_iter().map(|block| block.map(|block| block.bytes().into_owned())).collect()
 }
 
 /// Writes these bytes as a sealed segment; returns false if they are no valid blocks.
@@ -67,13 +67,13 @@ pub fn open(content: &[u8], frames: u64) -> io::Result<Vec<Vec<u8>>> {
     (head.open.before, head.open.frames) = (BEFORE, frames);
     let blocks = read_chunks(content, &head)?;
     let frames = blocks.iter().map(Block::frames).sum();
-    let bytes: Vec<Vec<u8>> = blocks.iter().map(|block| block.bytes().to_vec()).collect();
+    let bytes: Vec<Vec<u8>> = blocks.iter().map(|block| block.bytes().into_owned()).collect();
     head.open.frames = frames;
     for frame in blocks.iter().flat_map(Block::raw) {
         head.open.chain = ipam_machine::journal::link(&before(&head), frame);
     }
     let again = read_blocks(&head, bytes)?;
-    Ok(again.iter().map(|block| block.bytes().to_vec()).collect())
+    Ok(again.iter().map(|block| block.bytes().into_owned()).collect())
 }
 
 /// Chain so far, while a head is constructed.
@@ -94,5 +94,5 @@ pub fn block_of(frames: &[Vec<u8>]) -> Vec<u8> {
     for frame in frames {
         block.push(frame);
     }
-    block.bytes().to_vec()
+    block.bytes().into_owned()
 }

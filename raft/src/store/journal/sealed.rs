@@ -66,8 +66,9 @@ pub(super) fn write(path: &Path, number: u64, segment: &Segment, blocks: &[Arc<B
     let mut content = MAGIC.to_vec();
     let mut footer = Footer { number, segment: segment.clone(), blocks: Vec::new(), pages: Vec::new() };
     for block in blocks {
-        let place = append(&mut content, BLOCK, &lz4_flex::block::compress(block.bytes()))?;
-        let bytes = u32::try_from(block.bytes().len()).map_err(io::Error::other)?;
+        let raw = block.bytes();
+        let place = append(&mut content, BLOCK, &lz4_flex::block::compress(&raw))?;
+        let bytes = u32::try_from(raw.len()).map_err(io::Error::other)?;
         footer.blocks.push(BlockPlace { place, bytes, first: block.first(), before: block.before() });
     }
     for page in entries(blocks)?.chunks(PAGE_ENTRIES) {

@@ -100,10 +100,11 @@ pub(in crate::store) fn write(to: impl Write, instant: &Instant) -> io::Result<(
     }
     for block in journal {
         let number = state.header().journal.segment;
-        Unwritable::check(block.bytes().len(), frame::BODY_BYTES_MAX, || {
+        let bytes = block.bytes();
+        Unwritable::check(bytes.len(), frame::BODY_BYTES_MAX, || {
             format!("the block of segment {number} of the journal that begins with event {}", block.first())
         })?;
-        frame::write(&mut to, JOURNAL, VERSION, block.bytes())?;
+        frame::write(&mut to, JOURNAL, VERSION, &bytes)?;
     }
     frame::write(&mut to, END, VERSION, &count.to_be_bytes())?;
     let seal = to.seal.finalize();
