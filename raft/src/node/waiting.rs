@@ -15,7 +15,9 @@ use crate::sync::held;
 use crate::transport::{Busy, Declined, Stage};
 
 /// Weight of proposals that is enough for an entry, whatever is in flight.
-const ENOUGH: usize = 64;
+const ENOUGH: usize = 256;
+/// Weight in flight below which an equal weight is enough: two clients shall not wait for each other.
+const FEW: usize = 8;
 /// Maximum time for which proposals gather while an entry is in flight; most entries take less.
 const GATHERING_MAX: Duration = Duration::from_millis(10);
 
@@ -91,10 +93,11 @@ impl<T> Drop for InFlight<T> {
 
 impl<T> Line<T> {
     /// Returns true if the next entry may be formed. An entry costs many times more than a proposal in it, so
-    /// an entry beside one in flight needs the same weight, at most [`ENOUGH`]. With no entry in flight, one
-    /// proposal is enough.
+    /// an entry beside one in flight needs twice its weight, at most [`ENOUGH`]. Beside [`FEW`] proposals, the
+    /// same weight is enough, and with no entry in flight one proposal.
     fn is_enough(&self) -> bool {
-        self.queue.weight() >= self.in_flight.clamp(1, ENOUGH)
+        let factor = if self.in_flight < FEW { 1 } else { 2 };
+        self.queue.weight() >= (factor * self.in_flight).clamp(1, ENOUGH)
     }
 }
 
@@ -314,6 +317,21 @@ mod tests {
         let taken = waiting.try_take(Instant::now(), false);
         assert_eq!(items(taken), Some(vec![8]), "nothing is in flight");
         drop(places);
+    }
+
+    #[tokio::test]
+    async fn beside_many_proposals_an_entry_needs_twice_as_many() {
+        let waiting = Arc::new(waiting());
+        let later = Instant::now() + Duration::from_secs(600);
+        let enter = |_| waiting.enter(arrival("a", later, 0), Instant::now()).ok().unwrap();
+        let mut places: Vec<_> = (0..FEW).map(enter).collect();
+        let (taken, in_flight) = waiting.take().await.unwrap();
+        assert_eq!(taken.len(), FEW);
+        places.extend((1..2 * FEW).map(enter));
+        assert!(waiting.try_take(Instant::now(), false).is_none());
+        places.push(enter(0));
+        assert_eq!(waiting.try_take(Instant::now(), false).map(|taken| taken.len()), Some(2 * FEW));
+        drop((in_flight, places));
     }
 
     /// One command of an expensive principal fits into an entry, whatever the drain rate of the others.
