@@ -45,7 +45,7 @@ pub const NEMESES: &[&str] = &[
     "probes",
 ];
 /// Longest delay of a message without a fault.
-pub(super) const DELAY_MAX: Duration = Duration::from_millis(3);
+pub(super) const DELAY_MAX: Duration = Duration::from_millis(6);
 /// Delay of a frame that is sent again, since it was lost, damaged or out of order.
 const AGAIN: Duration = Duration::from_millis(200);
 /// Time limit of a backup.

@@ -27,7 +27,7 @@ use crate::sync::held;
 /// Simulated time within which a run ends in any case.
 const TIME_MAX: Duration = Duration::from_secs(24 * 3600);
 /// Step in which the hosts take turns. Messages arrive at the begin of a step.
-const TICK: Duration = Duration::from_millis(2);
+const TICK: Duration = Duration::from_millis(4);
 /// Time limit of the founding.
 const FOUNDED: Duration = Duration::from_secs(60);
 /// Messages that a stream holds.
