@@ -92,9 +92,9 @@ impl<T> Drop for InFlight<T> {
 }
 
 impl<T> Line<T> {
-    /// Returns true if the next entry may be formed. An entry costs many times more than a proposal in it, so
-    /// an entry beside one in flight needs twice its weight, at most [`ENOUGH`]. Beside [`FEW`] proposals, the
-    /// same weight is enough, and with no entry in flight one proposal.
+    /// Returns true if the next entry may be formed. An entry costs many times more than a proposal in it,
+    /// so an entry beside one in flight needs twice its weight, at most [`ENOUGH`]. Beside fewer than [`FEW`]
+    /// proposals, the same weight is enough, and with no entry in flight one proposal.
     fn is_enough(&self) -> bool {
         let factor = if self.in_flight < FEW { 1 } else { 2 };
         self.queue.weight() >= (factor * self.in_flight).clamp(1, ENOUGH)
