@@ -44,7 +44,8 @@ pub const NEMESES: &[&str] = &[
     "nodes",
     "probes",
 ];
-/// Longest delay of a message without a fault.
+/// Longest delay of a message without a fault. It exceeds a tick, so that messages of one tick can arrive in
+/// different ones.
 pub(super) const DELAY_MAX: Duration = Duration::from_millis(6);
 /// Delay of a frame that is sent again, since it was lost, damaged or out of order.
 const AGAIN: Duration = Duration::from_millis(200);
