@@ -160,6 +160,7 @@ impl Side {
         let expected = self.model.apply(at, command);
         assert!(self.model.told.is_empty(), "pools that the model knows nothing of: {command:?}");
         assert_eq!(heard(&outcome), expected, "{command:?}\n{outcome:?}");
+        self.check_inventory(command, &outcome);
         // A transaction may do and undo: that has happened, and its events say so.
         // The one refusal that leaves something: the memory of its boot.
         let is_refused = expected.is_err() && expected != Err(Code::BootUnconfirmed);
@@ -189,6 +190,16 @@ impl Side {
             commands,
         };
         self.log.push((at, Batch::seal(&opened).unwrap()));
+    }
+
+    /// The answer to a heartbeat has the inventory of the state, which `agree` compares with the model's.
+    fn check_inventory(&self, command: &Command, outcome: &Outcome) {
+        if let Action::Heartbeat(heartbeat) = &command.action
+            && let Ok(applied) = outcome
+        {
+            let Answer::Heard { inventory, .. } = &applied.answer else { panic!("{:?}", applied.answer) };
+            assert_eq!(*inventory, self.state.inventory(&heartbeat.node), "{command:?}");
+        }
     }
 
     /// Gives the model the ids that it can't know, and sees that they are new.
@@ -350,7 +361,9 @@ fn said(answer: &Answer) -> Reply {
         Answer::PrefixReleased { cidrs, ending } => {
             Reply::TakenBack { cidrs: cidrs.clone(), ending: *ending }
         }
-        Answer::Heard { boot, inventory } => Reply::Heard { boot: boot.clone(), inventory: *inventory },
+        Answer::Heard { boot, inventory } => {
+            Reply::Heard { boot: boot.clone(), attachments: inventory.attachments() }
+        }
         Answer::OrphansReleased { addresses, stale } => {
             Reply::OrphansReleased { addresses: addresses.clone(), stale: *stale }
         }

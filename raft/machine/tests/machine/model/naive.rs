@@ -27,7 +27,6 @@ use std::net::IpAddr;
 use ipam_api::access::NodeKey;
 use ipam_api::address::{AddressRange, number};
 use ipam_api::name::{InterfaceName, Name, ObjectName, ResourceName};
-use ipam_api::node_report::Inventory;
 use ipam_api::request::AttachmentKey;
 use ipam_api::resource::{EndpointKey, Lifecycle};
 use ipam_api::{Code, Family};
@@ -87,9 +86,10 @@ pub(crate) enum Reply {
         cidrs: Vec<IpNet>,
         ending: bool,
     },
+    /// Without the digest of the inventory: of what a transaction has given, the model knows no id yet.
     Heard {
         boot: ReportedBoot,
-        inventory: Inventory,
+        attachments: u64,
     },
     OrphansReleased {
         addresses: Vec<IpAddr>,

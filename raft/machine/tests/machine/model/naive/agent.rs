@@ -68,7 +68,7 @@ impl Model {
             (report.inventory, report.inventory_matched) = (*inventory, inventory_matched);
         }
         let boot = ReportedBoot { id: report.present().clone(), number: report.number };
-        Reply::Heard { boot, inventory: self.inventory(node) }
+        Reply::Heard { boot, attachments: self.inventory(node).attachments() }
     }
 
     pub(crate) fn inventory(&self, node: &NodeKey) -> Inventory {
