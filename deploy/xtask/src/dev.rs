@@ -1,7 +1,7 @@
 //! `cargo xtask dev`: builds ipamd, ipamctl and ipam-cni, and runs `ipamd dev`.
 
-use std::ffi::OsString;
 use std::os::unix::process::CommandExt as _;
+use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Result, anyhow};
@@ -9,11 +9,15 @@ use anyhow::{Result, anyhow};
 use crate::binaries;
 use crate::workspace::Workspace;
 
+/// Options of `ipamd dev`. They are declared here too, so that a wrong one is refused before the build.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Passed on to `ipamd dev`: `--check` verifies, stops and exits; `--keep DIR` keeps the data.
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENT")]
-    rest: Vec<OsString>,
+    /// Verify the cluster, stop, and exit with 0, or with 1 and the reason.
+    #[arg(long)]
+    check: bool,
+    /// Data directory to keep [default: a temporary one].
+    #[arg(long, value_name = "DIR")]
+    keep: Option<PathBuf>,
 }
 
 /// Builds, then becomes `ipamd dev`, so that Ctrl-C and the exit code are its own.
@@ -25,6 +29,32 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<()> {
     let ipamd = binaries::build_quickly(workspace, binaries::PROGRAMS)?.join("ipamd");
     println!();
     // `ipamd dev` finds the plugin next to its own executable.
-    let error = Command::new(&ipamd).arg("dev").args(&arguments.rest).exec();
+    let mut command = Command::new(&ipamd);
+    command.arg("dev");
+    if arguments.check {
+        command.arg("--check");
+    }
+    if let Some(dir) = &arguments.keep {
+        command.arg("--keep").arg(dir);
+    }
+    let error = command.exec();
     Err(anyhow!(error).context(format!("can't start {}", ipamd.display())))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    #[derive(Debug, Parser)]
+    struct Command {
+        #[command(flatten)]
+        arguments: super::Arguments,
+    }
+
+    #[test]
+    fn a_wrong_option_is_refused_before_the_build() {
+        let parsed = |option| Command::try_parse_from(["dev", option]).map(|command| command.arguments.check);
+        assert!(parsed("--check").unwrap());
+        assert_eq!(parsed("--chek").unwrap_err().kind(), clap::error::ErrorKind::UnknownArgument);
+    }
 }
