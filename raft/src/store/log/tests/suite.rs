@@ -1,6 +1,7 @@
 //! Storage suite of openraft, run on the stores of this crate.
 
 use std::io;
+use std::sync::{Arc, Mutex};
 
 use futures::{Stream, StreamExt as _, stream};
 use openraft::entry::RaftEntry as _;
@@ -54,17 +55,29 @@ impl RaftStateMachine<Types> for Gapless {
     }
 }
 
-struct Builder;
+/// Directories and threads of all stores of the suite. They end together: a directory that is removed while
+/// a thread writes to it stays.
+#[derive(Default)]
+struct Builder(Mutex<Vec<(Closer, TempDir)>>);
 
-impl StoreBuilder<Types, LogStore, Gapless, (TempDir, Closer)> for Builder {
-    async fn build(&self) -> Result<((TempDir, Closer), LogStore, Gapless), StorageError<Types>> {
+impl StoreBuilder<Types, LogStore, Gapless, ()> for Arc<Builder> {
+    async fn build(&self) -> Result<((), LogStore, Gapless), StorageError<Types>> {
         let dir = tempfile::tempdir().unwrap();
         let store = open(dir.path()).await.unwrap();
-        Ok(((dir, store.closer), store.log, Gapless(store.machine)))
+        self.0.lock().unwrap().push((store.closer, dir));
+        Ok(((), store.log, Gapless(store.machine)))
     }
 }
 
 #[tokio::test]
 async fn upstream_suite() {
-    Suite::test_all(Builder).await.unwrap();
+    let builder = Arc::new(Builder::default());
+    Suite::test_all(Arc::clone(&builder)).await.unwrap();
+    let stores = std::mem::take(&mut *builder.0.lock().unwrap());
+    for (closer, dir) in stores {
+        for thread in closer.abandon() {
+            thread.ended().await.unwrap();
+        }
+        dir.close().unwrap();
+    }
 }
