@@ -39,7 +39,7 @@ pub(super) fn next(dir: &Path, urls: &[String], containers: &[Container]) {
         "try, in another terminal:\n   export PATH={bin}:$PATH IPAM_SERVERS={servers}\n   \
          ipamctl status\n   ipamctl who-has {ip}\n   ipamctl allocate --endpoint host/db-07 --pool demo --pool demo6\n   \
          kill -9 $(cat {dir}/n1.pid)      and allocate again: it goes on\n\
-         Ctrl-C stops and removes everything.",
+         Ctrl-C stops everything and removes it, except a directory of --keep.",
         bin = bin.display(),
         servers = urls.join(","),
         dir = dir.display(),
