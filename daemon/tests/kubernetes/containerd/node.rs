@@ -16,6 +16,8 @@ use crate::support::{programs, until};
 /// Capability by which containerd passes the annotations of a pod.
 pub(super) const POD_ANNOTATIONS: &str = "io.kubernetes.cri.pod-annotations";
 const SOCKET: &str = "/run/containerd/containerd.sock";
+/// Directory in which libcni keeps the result of each network.
+const CACHED_RESULTS: &str = "/var/lib/cni/results";
 /// Directory of the files of network namespaces.
 const NAMESPACES: &str = "/run/netns";
 
@@ -71,9 +73,15 @@ impl Node {
     }
 
     /// kill -9. Its monitors, and the plugins that it runs, go on.
+    ///
+    /// A kill while a result is written leaves an empty file, and this version of containerd never stops that
+    /// sandbox. An administrator removes such files, as `deploy/docs/kubernetes.md` says.
     pub(super) async fn kill_containerd(&self) {
         self.machine.kill(&["containerd"]).await;
         self.containerd.lock().unwrap().take().unwrap().wait().unwrap();
+        let remove =
+            format!("mkdir -p {CACHED_RESULTS} && find {CACHED_RESULTS} -type f -empty -print -delete");
+        self.machine.run(&["sh", "-c", &remove]);
     }
 
     /// Files of network namespaces.
