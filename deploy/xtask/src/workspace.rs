@@ -37,10 +37,11 @@ impl Workspace {
     pub(crate) fn cargo<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Command {
         let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         command.args(arguments).current_dir(&self.root).env("CARGO_TARGET_DIR", &self.target);
-        // CI builds a clone once, so incremental files are useless. Line tables help little, because the
-        // message of a panic has its own line.
+        // CI builds a clone once: incremental files are useless, and few units of a crate compile faster.
+        // Line tables help little, because the message of a panic has its own line.
         if std::env::var_os("CI").is_some() {
             command.env("CARGO_INCREMENTAL", "0").env("CARGO_PROFILE_DEV_DEBUG", "false");
+            command.env("CARGO_PROFILE_DEV_CODEGEN_UNITS", "3");
         }
         // `cargo xtask` sets variables of its own package, for which build scripts such as that of ring would
         // run again.
