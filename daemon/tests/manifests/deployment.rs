@@ -66,7 +66,7 @@ async fn installs(cluster: &mut Kubelet) {
             cluster.run(command).await;
         }
     }
-    cluster.run("kubectl wait --for=condition=Ready pod/web --timeout=60s").await;
+    cluster.run("kubectl wait --for=condition=Ready pod/web --timeout=4m").await;
     let took = begun.elapsed().as_secs_f64();
     println!("{} commands and {took:.1} s lead to a pod with an address", commands.len());
     let pod = cluster.lab.api.get("/api/v1/namespaces/default/pods/web").unwrap();

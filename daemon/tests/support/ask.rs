@@ -76,12 +76,19 @@ pub(crate) async fn known(client: &Client, address: IpAddr) -> Address {
     get(client, &format!("/v1/addresses/{address}")).await.unwrap()
 }
 
-/// All items of a list, page by page.
+/// All items of a list, page by page. A list begins again if a machine was too slow for its cursor.
 pub(crate) async fn list<T: DeserializeOwned>(client: &Client, path: &str) -> Vec<T> {
     let mut items = Vec::new();
     let mut cursor = String::new();
     loop {
-        let page: Page<T> = get(client, &format!("{path}?limit=1000{cursor}")).await.unwrap();
+        let page: Page<T> = match get(client, &format!("{path}?limit=1000{cursor}")).await {
+            Err(problem) if problem.code == Code::CursorExpired => {
+                items.clear();
+                cursor.clear();
+                continue;
+            }
+            page => page.unwrap(),
+        };
         items.extend(page.items);
         match page.next {
             Some(next) => cursor = format!("&cursor={}", next.replace('/', "%2F")),

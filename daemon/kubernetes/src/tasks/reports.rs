@@ -110,7 +110,7 @@ pub(crate) async fn compare_reports(
     let reported: Vec<Uid> = shared.views().pods.reports.reported().cloned().collect();
     let list = with_query(&path(&["pods"]), "realm", shared.settings.realm.as_str());
     let (mut listed, mut surplus) = (BTreeSet::new(), BTreeSet::new());
-    each(&shared.servers, &with_query(&list, "fields", "uid"), |row: ReportedRow| {
+    each(&shared.servers, &with_query(&list, "fields", "pod.uid"), |row: ReportedRow| {
         let uid = row.uid();
         listed.insert(Uid::new(&uid));
         if !shared.settings.verify || !shared.views().pods.uids.contains(&uid) {

@@ -80,3 +80,20 @@ async fn a_node_of_another_manager_is_left_alone() {
         (&json!({"zone": "a"}), &json!("kubernetes/default"))
     );
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reported_pod_that_its_cluster_lacks_is_forgotten() {
+    let scene = Scene::start(1).await;
+    scene.pod("web-0", "n1", json!({}));
+    let endpoint = json!({"kind": "pod", "namespace": "shop", "name": "ghost"});
+    let pods = json!([{"uid": "uid-of-ghost", "endpoint": endpoint, "node": "n1"}]);
+    let call = Call::post("/v1/pods").json(&json!({"pods": pods})).unwrap().repeatable().within(LONG);
+    scene.ask().send(call).await.unwrap();
+    until("only the pod of the cluster is reported", async || {
+        let shown: Value = get(&scene.ask(), "/v1/pods").await.map_err(|error| error.to_string())?;
+        let names: Vec<_> =
+            shown["items"].as_array().unwrap().iter().map(|row| &row["pod"]["endpoint"]["name"]).collect();
+        if names == ["web-0"] { Ok(()) } else { Err(format!("{names:?}")) }
+    })
+    .await;
+}

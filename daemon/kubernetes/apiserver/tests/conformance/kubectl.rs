@@ -51,7 +51,7 @@ async fn kubectl_applies_waits_for_prints_and_deletes_a_custom_resource() {
         |cluster: &Cluster, object: &Value| kubectl(cluster, &["apply", "-f", "-"], &object.to_string());
     cluster.remove_at_end(&format!("{}/widgets.{group}", DEFINITIONS));
     assert!(apply(&cluster, &definition).ends_with(" created\n"));
-    kubectl(&cluster, &["wait", "--for=condition=Established", &resource, "--timeout=60s"], "");
+    kubectl(&cluster, &["wait", "--for=condition=Established", &resource, "--timeout=4m"], "");
     let mut object = widget(&group, "one", json!({"size": 3}));
     object["metadata"]["namespace"] = json!(cluster.namespace);
     assert!(apply(&cluster, &object).ends_with(" created\n"));
@@ -74,8 +74,8 @@ async fn kubectl_applies_waits_for_prints_and_deletes_a_custom_resource() {
     assert!(
         kubectl(&cluster, &[&["get", "configmap", "map"], &namespace[..]].concat(), "").starts_with("NAME ")
     );
-    kubectl(&cluster, &[&["delete", &plural, "one", "--timeout=60s"], &namespace[..]].concat(), "");
-    kubectl(&cluster, &["delete", &resource, "--timeout=60s"], "");
+    kubectl(&cluster, &[&["delete", &plural, "one", "--timeout=4m"], &namespace[..]].concat(), "");
+    kubectl(&cluster, &["delete", &resource, "--timeout=4m"], "");
     let gone = format!("{}/{}", DEFINITIONS, plural);
     cluster.until_gone(&gone).await;
 }
