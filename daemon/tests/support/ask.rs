@@ -76,7 +76,7 @@ pub(crate) async fn known(client: &Client, address: IpAddr) -> Address {
     get(client, &format!("/v1/addresses/{address}")).await.unwrap()
 }
 
-/// All items of a list, page by page. A list begins again if a machine was too slow for its cursor.
+/// All items of a list, page by page. The list begins again if the member of its cursor no longer answers.
 pub(crate) async fn list<T: DeserializeOwned>(client: &Client, path: &str) -> Vec<T> {
     let mut items = Vec::new();
     let mut cursor = String::new();
