@@ -119,13 +119,12 @@ const STAGES: &[Stage<Checkout>] = &[
         "the OpenAPI document, tried by a generated client and a fuzzer",
         |checkout| contract::run(&checkout.workspace, &checkout.ipamd()?),
     )),
+    stage("costs", 120, "instructions and heap blocks of state machine and codecs", |checkout| {
+        costs::test(&checkout.workspace)
+    }),
     stage("simulation", 240, "simulated clusters: 200 seeds, replays, seeded bugs", |checkout| {
         jepsen::simulate(&checkout.workspace)
     }),
-    // Other stages do not change counts.
-    beside(stage("costs", 120, "instructions and heap blocks of state machine and codecs", |checkout| {
-        costs::test(&checkout.workspace)
-    })),
     stage("jepsen", 360, "clusters under faults: each workload, each nemesis, all checkers", |checkout| {
         jepsen::test(&checkout.workspace, &checkout.bin_dir()?, checkout.shipped)
     }),

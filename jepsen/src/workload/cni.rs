@@ -19,6 +19,8 @@ use crate::history::Function;
 const NAME: &str = "cni";
 /// Sessions on all nodes together.
 const SESSIONS: usize = 6;
+/// Operations of a step, on average: a session rests as often.
+const OPERATIONS: usize = 4;
 /// Pools.
 const POOLS: [&str; 2] = ["cni", "cni-6"];
 /// Longest time after which a plugin is killed, in microseconds, doubled up to three times. The range reaches
@@ -92,7 +94,9 @@ async fn run(mut session: Session) {
                 collected(&mut session, live, other).await;
             }
         }
-        session.rest().await;
+        for _ in 0..OPERATIONS {
+            session.rest().await;
+        }
     }
 }
 

@@ -32,7 +32,7 @@ const ORPHANS: Duration = Duration::from_secs(6);
 /// Addresses that a session reads at the end.
 const READS: usize = 4;
 /// Mean pause between two steps.
-const PAUSE_MS: usize = 200;
+const PAUSE_MS: usize = 300;
 
 /// Containers on the wire of each node.
 pub(super) struct GcProbe;
