@@ -15,8 +15,8 @@ use crate::workload;
 const WORKLOADS_MAX: usize = 3;
 /// Maximum number of nemeses of a run.
 const NEMESES_MAX: usize = 3;
-/// Mean pause in milliseconds, and maximum number of sessions of each workload. Most workloads have two to four
-/// sessions, so the first two paces give about the same work, and the last one long pauses.
+/// Mean pause in milliseconds, and maximum number of sessions of each workload. Most workloads have two to
+/// four sessions, so the first two paces give about the same work, and the last one long pauses.
 const PACES: &[(u64, usize)] = &[(240, 2), (480, 8), (1_440, 24)];
 /// Share of clusters with five members, in percent.
 const FIVE_PERCENT: usize = 10;
