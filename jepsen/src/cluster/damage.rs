@@ -11,14 +11,26 @@ use crate::random::Random;
 /// Maximum number of bytes that a log loses.
 const TRUNCATED_MAX: usize = 4096;
 
+/// File of the newest snapshot in a data directory.
+const SNAPSHOT: &str = "snapshot/current";
+
 /// File of the row store in a data directory.
 const ROWS: &str = "rows/db";
 
+/// Corruption of a file that the member has: without a snapshot, its rows are damaged instead.
+pub(crate) fn possible(data_dir: &Path, corruption: Corruption) -> Corruption {
+    match corruption {
+        Corruption::SnapshotFlip if !data_dir.join(SNAPSHOT).exists() => Corruption::RowsFlip,
+        other => other,
+    }
+}
+
 /// Damages one file; returns a description, or none if there is no such file.
 pub(crate) fn damage(data_dir: &Path, corruption: Corruption, random: &mut Random) -> Result<Option<String>> {
+    let corruption = possible(data_dir, corruption);
     let path = match corruption {
         Corruption::LogFlip | Corruption::LogTruncate => newest(&data_dir.join("log")),
-        Corruption::SnapshotFlip => Some(data_dir.join("snapshot/current")).filter(|path| path.exists()),
+        Corruption::SnapshotFlip => Some(data_dir.join(SNAPSHOT)),
         Corruption::RowsFlip => Some(data_dir.join(ROWS)).filter(|path| path.exists()),
     };
     let Some(path) = path else { return Ok(None) };
@@ -88,6 +100,20 @@ mod tests {
         damage(dir.path(), Corruption::LogTruncate, &mut random).unwrap().unwrap();
         assert!(fs::metadata(log.join("2")).unwrap().len() < 9_000);
         assert_eq!(damage(dir.path(), Corruption::SnapshotFlip, &mut random).unwrap(), None);
+    }
+
+    #[test]
+    fn a_member_without_a_snapshot_has_damaged_rows_instead() {
+        let dir = tempfile::tempdir().unwrap();
+        let flip = || damage(dir.path(), Corruption::SnapshotFlip, &mut Random::new(3)).unwrap().unwrap();
+        for (file, content) in [(ROWS, [7; 9]), (SNAPSHOT, [8; 9])] {
+            let path = dir.path().join(file);
+            fs::create_dir(path.parent().unwrap()).unwrap();
+            fs::write(&path, content).unwrap();
+            assert!(flip().contains(file), "{file}");
+        }
+        assert_eq!(possible(dir.path(), Corruption::SnapshotFlip), Corruption::SnapshotFlip);
+        assert_eq!(possible(&dir.path().join("other"), Corruption::LogFlip), Corruption::LogFlip);
     }
 
     #[test]

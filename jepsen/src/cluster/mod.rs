@@ -24,7 +24,7 @@ use ipam_api::client::Client;
 pub(crate) use self::admin::Admin;
 pub(crate) use self::corruption::{corrupt, wipe};
 pub(crate) use self::costs::{Costs, Intensity};
-pub(crate) use self::damage::{damage, damage_all_rows};
+pub(crate) use self::damage::{damage, damage_all_rows, possible};
 pub(crate) use self::membership::change;
 pub(crate) use self::recovery::ready;
 pub(crate) use self::restart::restart;

@@ -198,7 +198,7 @@ pub enum Corruption {
     LogFlip,
     /// Log that lacks its last bytes.
     LogTruncate,
-    /// One flipped bit in the snapshot.
+    /// One flipped bit in the snapshot, or in the row store of a member without a snapshot.
     SnapshotFlip,
     /// One flipped bit in the row store.
     RowsFlip,

@@ -32,7 +32,10 @@ impl Fault {
         let takes_disk = |fault: &Self| {
             matches!(fault.kind, Kind::StalledDisk { .. } | Kind::FullDisk { .. } | Kind::Power { .. })
         };
+        // The servers choose the addresses of a foreign station, and may not answer under another fault.
+        let asks_servers = matches!(self.kind, Kind::ForeignStation { .. });
         !(is_same
+            || asks_servers
             || self.is_exclusive()
             || other.is_exclusive()
             || takes_node(self) && takes_node(other)

@@ -18,11 +18,13 @@ impl Nemesis for Probes {
     }
 
     fn next(&self, random: &mut Random, view: &View) -> Option<Fault> {
-        let lasts_ms = between(random, 500, 3_000);
         if chance(random, 50) {
+            let lasts_ms = between(random, 500, 3_000);
             let addresses = u16::try_from(between(random, 1, 8)).unwrap_or(1);
             return Some(self.fault(lasts_ms, Kind::ForeignStation { addresses }));
         }
+        // Longer than the interval in which agents probe, so that frames are dropped.
+        let lasts_ms = between(random, 1_500, 4_000);
         let nodes = nodes(view);
         let count = random.below(nodes.len()).saturating_add(1);
         let hosts = some_of(random, &nodes, count);

@@ -186,6 +186,18 @@ fn destructive_faults_never_overlap() {
 }
 
 #[test]
+fn a_foreign_station_begins_alone() {
+    let probes = faults("probes", &whole(3));
+    let is_station = |fault: &Fault| matches!(fault.kind, Kind::ForeignStation { .. });
+    let kill = nemesis("kill").next(&mut Random::new(1), &whole(3)).expect("a fault");
+    for fault in &probes {
+        assert_eq!(fault.may_overlap(&kill), !is_station(fault), "{fault:?}");
+        assert!(kill.may_overlap(fault), "{fault:?}");
+    }
+    assert!(probes.iter().any(is_station) && !probes.iter().all(is_station));
+}
+
+#[test]
 fn packets_power_membership_and_corruption_have_all_kinds() {
     let kinds = |name: &str| {
         let shown = faults(name, &whole(4)).into_iter().map(|fault| match fault.kind {

@@ -183,7 +183,7 @@ impl Cluster for SimBench {
 
     fn damage(&mut self, name: &str, corruption: Corruption) -> Result<Option<String>> {
         let data_dir = self.data_dir(name)?;
-        match corruption {
+        match cluster::possible(&data_dir, corruption) {
             Corruption::RowsFlip => cluster::damage_all_rows(&data_dir),
             _ => cluster::damage(&data_dir, corruption, &mut self.random),
         }

@@ -119,7 +119,7 @@ impl SimBench {
                 Ok(Vec::new())
             }
             Kind::ForeignStation { addresses } => match self.add_station(usize::from(*addresses)).await {
-                // Under another fault, no server may answer: the station has no effect then.
+                // Without an answer of a server, the station has no effect.
                 Err(error) if error.is::<Problem>() => Ok(Vec::new()),
                 done => done,
             },

@@ -4,14 +4,17 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::net::IpAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::{Result, anyhow};
+use ipam_api::Problem;
 use ipam_api::address::{AddressRange, number};
 use ipam_api::client::Call;
 use ipam_api::resource::{Address, Allocation, Page};
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 use tokio::sync::Mutex;
+use tokio::time::{Instant, sleep};
 
 use super::script::run;
 use crate::workload::Server;
@@ -22,6 +25,10 @@ const ADD: &str = r#"for one in "$@"; do echo "address add $one dev eth0 nodad";
 const REMOVE: &str = r#"for one in "$@"; do echo "address del $one dev eth0"; done | ip -force -batch -"#;
 /// Addresses of a pool that are examined to find free ones.
 const LOOKED_AT_MAX: u128 = 64;
+/// Time for the servers to answer.
+const RECOVERY: Duration = Duration::from_secs(10);
+/// Pause between two questions.
+const LOOK: Duration = Duration::from_millis(200);
 
 /// Endpoint farm on a host without an agent. Its addresses answer with the MAC address of the host.
 #[derive(Debug)]
@@ -77,11 +84,21 @@ impl Station {
     }
 }
 
-/// Finds addresses that probed pools would allocate next.
+/// Finds addresses that probed pools would allocate next. After a fault, the servers get some time to answer.
 ///
 /// # Errors
 /// The problem of the cluster, or an answer that this program can't use.
 pub(crate) async fn free_addresses(server: &dyn Server, count: usize) -> Result<Vec<IpAddr>> {
+    let until = Instant::now() + RECOVERY;
+    loop {
+        match look_for(server, count).await {
+            Err(error) if error.is::<Problem>() && Instant::now() < until => sleep(LOOK).await,
+            done => return done,
+        }
+    }
+}
+
+async fn look_for(server: &dyn Server, count: usize) -> Result<Vec<IpAddr>> {
     let mut chosen = Vec::new();
     let pools: Page<Json> = read(server, Call::get("/v1/pools?limit=1000")).await?;
     let probed: Vec<&Json> = pools.items.iter().filter(|pool| is_probed(pool)).collect();
