@@ -11,6 +11,9 @@ use super::results::{RESULTS, Results, Validity};
 use super::text::{AVAILABILITY, availability_rows};
 use super::words::{counted, markdown, milliseconds, thousands};
 
+/// Maximum number of undecided runs in a list.
+const UNDECIDED_MAX: usize = 20;
+
 /// Reads the results of all runs below a directory, in the order of their paths.
 ///
 /// # Errors
@@ -37,7 +40,7 @@ pub fn read_all(dir: &Path) -> Result<Vec<Results>> {
     found.iter().map(read).collect()
 }
 
-/// Returns totals, matrix, availability and violations of these runs as Markdown.
+/// Returns totals, matrix, availability, violations and undecided runs as Markdown.
 #[must_use]
 pub fn aggregate(runs: &[Results]) -> String {
     let mut parts = vec![totals(runs), promises(runs), checkers(runs), matrix(runs)];
@@ -49,7 +52,8 @@ pub fn aggregate(runs: &[Results]) -> String {
              fault until the first accepted write after its healing.\n\n{table}"
         ));
     }
-    parts.push(problems(runs));
+    parts.push(violations(runs));
+    parts.extend(undecided(runs));
     parts.join("\n")
 }
 
@@ -174,7 +178,7 @@ fn short(number: u64) -> String {
     }
 }
 
-fn problems(runs: &[Results]) -> String {
+fn violations(runs: &[Results]) -> String {
     let mut lines = Vec::new();
     for run in runs {
         let command = run.command();
@@ -191,14 +195,23 @@ fn problems(runs: &[Results]) -> String {
                 first.unwrap_or_default()
             ));
         }
-        if run.valid == Validity::Unknown {
-            lines.push(format!("- undecided, {}: `{command}`", run.shortfalls.join("; ")));
-        }
     }
     if lines.is_empty() {
-        lines.push("No violations, and no run that did too little.".to_owned());
+        lines.push("No violations.".to_owned());
     }
     format!("### Violations\n\n{}\n", lines.join("\n"))
+}
+
+/// Runs that did too little, each with the command that repeats it; none if there is no such run.
+fn undecided(runs: &[Results]) -> Option<String> {
+    let undecided: Vec<&Results> = runs.iter().filter(|run| run.valid == Validity::Unknown).collect();
+    let line = |run: &&Results| format!("- {}: `{}`", run.shortfalls.join("; "), run.command());
+    let mut lines: Vec<String> = undecided.iter().take(UNDECIDED_MAX).map(line).collect();
+    let more = undecided.len().saturating_sub(UNDECIDED_MAX) as u64;
+    if more > 0 {
+        lines.push(format!("- and {} more", thousands(more)));
+    }
+    (!lines.is_empty()).then(|| format!("### Undecided runs\n\n{}\n", lines.join("\n")))
 }
 
 #[cfg(test)]
@@ -251,6 +264,11 @@ mod tests {
     #[test]
     fn weak_runs_are_listed_with_the_command_that_repeats_them() {
         let text = aggregate(&[run(Validity::Unknown)]);
-        assert!(text.contains("undecided, too little: `ipam-jepsen live"), "{text}");
+        assert!(text.contains("### Undecided runs\n\n- too little: `ipam-jepsen live"), "{text}");
+        assert!(text.contains("No violations.") && !text.contains("more"), "{text}");
+        let many = aggregate(&vec![run(Validity::Unknown); UNDECIDED_MAX + 2]);
+        assert_eq!(many.matches("- too little").count(), UNDECIDED_MAX, "{many}");
+        assert!(many.contains("- and 2 more"), "{many}");
+        assert!(!aggregate(&[run(Validity::Yes)]).contains("Undecided"));
     }
 }
