@@ -1,5 +1,6 @@
 //! `ipam-jepsen sim`: simulated runs, one for each seed.
 
+use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -115,15 +116,15 @@ pub fn run(arguments: &Arguments) -> Result<Outcome> {
     sim::sweep();
     let series = Series::open(&arguments.store)?;
     let cases = cases(arguments)?;
-    let left: Vec<&Case> = cases.iter().filter(|case| !series.has(case)).collect();
+    let left: Vec<(String, &Case)> = named(cases.iter().filter(|case| !series.has(case)));
     let (next, is_over) = (AtomicUsize::new(0), AtomicBool::new(false));
     let count = Mutex::new(Count::default());
     let begun = Instant::now();
     let worker = || -> Result<()> {
         while !is_over.load(Relaxed) {
             let number = next.fetch_add(1, Relaxed);
-            let Some(case) = left.get(number) else { break };
-            let (found, is_same) = one(arguments, case, number < arguments.replay)?;
+            let Some((name, case)) = left.get(number) else { break };
+            let (found, is_same) = one(arguments, name, case, number < arguments.replay)?;
             series.add(&found)?;
             let mut count = held(&count);
             match found.results.valid {
@@ -201,15 +202,26 @@ fn cases(arguments: &Arguments) -> Result<Vec<Case>> {
     Ok(arguments.seeds.clone().map(case).collect())
 }
 
+/// Names of the directories of runs: the seed, and a number if an earlier case has the same seed.
+fn named<'a>(cases: impl Iterator<Item = &'a Case>) -> Vec<(String, &'a Case)> {
+    let mut counts: BTreeMap<u64, usize> = BTreeMap::new();
+    let mut name = |case: &Case| {
+        let count = counts.entry(case.seed).or_default();
+        *count += 1;
+        if *count == 1 { format!("seed-{}", case.seed) } else { format!("seed-{}.{count}", case.seed) }
+    };
+    cases.map(|case| (name(case), case)).collect()
+}
+
 /// Makes the run of a case, and prints its verdict. Returns false if a second run differs.
-fn one(arguments: &Arguments, case: &Case, is_twice: bool) -> Result<(SimulatedRun, bool)> {
+fn one(arguments: &Arguments, name: &str, case: &Case, is_twice: bool) -> Result<(SimulatedRun, bool)> {
     let begun = Instant::now();
-    let dir = arguments.store.join(format!("seed-{}", case.seed));
+    let dir = arguments.store.join(name);
     let found = sim::run_case(case, &dir, arguments.log.as_deref())?;
     let line = format!("{}, {:.1} s", found.shown(), begun.elapsed().as_secs_f64());
     println!("seed {}: {line}", case.seed);
     if is_twice {
-        let again = arguments.store.join(format!("seed-{}.again", case.seed));
+        let again = arguments.store.join(format!("{name}.again"));
         sim::run_case(case, &again, arguments.log.as_deref())?;
         if let Err(difference) = sim::compare(&dir, &again) {
             println!("seed {}: {difference:#}", case.seed);
@@ -242,6 +254,14 @@ mod tests {
         assert_eq!(seeds("1..200").unwrap(), 1..=200);
         assert_eq!(seeds("3..=4").unwrap(), 3..=4);
         assert!(seeds("9..1").is_err() && seeds("x").is_err());
+    }
+
+    #[test]
+    fn cases_of_one_seed_have_directories_of_their_own() {
+        let of = |seed| Case::of_seed(seed, Duration::ZERO, &["reads".to_owned()], &["kill".to_owned()]);
+        let cases = [1, 2, 1].map(of);
+        let names: Vec<String> = named(cases.iter()).into_iter().map(|(name, _)| name).collect();
+        assert_eq!(names, ["seed-1", "seed-2", "seed-1.2"]);
     }
 
     #[test]
