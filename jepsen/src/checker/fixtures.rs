@@ -112,6 +112,7 @@ const TIME: &str = "2026-11-01T00:00:00Z";
 /// Empty state of a member.
 pub(crate) fn final_state(member: &str) -> Final {
     Final {
+        time_ns: 0,
         member: member.to_owned(),
         applied: 100,
         revision: 90,

@@ -42,10 +42,11 @@ impl Checker for NoLeaks {
     fn check(&self, record: &Record) -> Verdict {
         let pairs = Pairs::of(record);
         let mut verdict = Verdict::default();
-        let over_ns = record.history.last().map_or(0, |operation| operation.time_ns);
-        let healed_ns = pairs.faults.iter().map(|fault| fault.end_ns().min(over_ns)).max().unwrap_or(0);
+        let ended_ns = record.history.last().map_or(0, |operation| operation.time_ns);
+        let healed_ns = pairs.faults.iter().map(|fault| fault.end_ns().min(ended_ns)).max().unwrap_or(0);
         let (mut leaks, mut overdue, mut starving) = (0_u64, 0_u64, 0_u64);
         for last in record.finals.iter().take(1) {
+            let over_ns = ended_ns.max(last.time_ns);
             leaks += check_left_over(&pairs, last, (healed_ns, over_ns), &mut verdict);
             overdue += check_leases(&pairs, last, (healed_ns, over_ns), &mut verdict);
             starving += check_starving(record, &pairs, last, &mut verdict);
@@ -221,6 +222,12 @@ mod tests {
         assert_eq!(found(&run), Vec::<String>::new());
         wait(&mut run);
         assert_eq!(found(&run).len(), 1);
+        // The final states are read later than the last operation.
+        let mut later = run.record();
+        later.history.truncate(4);
+        assert_eq!(NoLeaks.check(&later).violations, 0);
+        later.finals[0].time_ns = 60_000_000_000;
+        assert_eq!(NoLeaks.check(&later).violations, 1);
         run.at(70_000).call(1, Function::Add).endpoint(POD).key(KEY).info();
         assert_eq!(found(&run), Vec::<String>::new());
     }

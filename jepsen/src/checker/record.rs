@@ -63,6 +63,9 @@ pub struct Settings {
 /// State of one member at the end of a run, after all faults are healed.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Final {
+    /// Nanoseconds from the begin of a simulated run to the read of the state; 0 for a live run.
+    #[serde(default)]
+    pub time_ns: u64,
     /// Name of the member.
     pub member: String,
     /// Index of the last applied entry.

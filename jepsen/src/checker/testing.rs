@@ -143,6 +143,7 @@ impl Run {
         let allocations =
             held.iter().map(|(id, address, endpoint)| allocation(*id, address, endpoint)).collect();
         self.record.finals.push(Final {
+            time_ns: 0,
             member: format!("n{}", self.record.finals.len() + 1),
             applied: revision,
             revision,

@@ -28,7 +28,9 @@ pub struct Bug {
     pub checkers: &'static [&'static str],
     /// Commit that fixed the same defect, if the defect once existed.
     pub fixed_by: Option<&'static str>,
-    /// Reason for which no short run detects it yet. Such a bug runs only if it is named.
+    /// Text of a stored case, whose seed alone changes in simulated runs.
+    pub case: Option<&'static str>,
+    /// Reason for which no short live run detects it. Such a live run is made only if the bug is named.
     pub gap: Option<&'static str>,
 }
 
@@ -42,6 +44,7 @@ const fn member(option: &'static str, defect: &'static str) -> Bug {
         time_s: 15,
         checkers: &[],
         fixed_by: None,
+        case: None,
         gap: None,
     }
 }
@@ -78,7 +81,7 @@ pub const ALL: &[Bug] = &[
         ..member("bug-unconfirmed-read", "the leader answers a read index without asking a majority")
     },
     Bug {
-        workloads: "alloc-any,churn,adopted",
+        workloads: "alloc-any",
         nemeses: "kill,pause",
         time_s: 30,
         checkers: &["I6", "I9", "I4", "I3", "I2"],
@@ -150,11 +153,13 @@ pub const ALL: &[Bug] = &[
         ..member("bug-local-lease", "the end of a lease depends on the process that applies it")
     },
     Bug {
-        workloads: "gc-probe",
+        // The revisions that clients of `alloc-any` see tell when a reclaim took place.
+        workloads: "gc-probe,alloc-any",
         nemeses: "agents",
         time_s: 40,
         checkers: &["I7"],
-        gap: Some("the smallest grace of silent nodes is 30 s, and no fault of an agent lasts that long"),
+        case: Some(include_str!("../../cases/silent-node.json")),
+        gap: Some("the shortest grace of silent nodes is 30 s, and no fault of an agent lasts that long"),
         ..member("bug-hasty-reclaim", "a silent node loses its addresses without a witness of the silence")
     },
     Bug {
@@ -176,7 +181,7 @@ pub const ALL: &[Bug] = &[
         nemeses: "isolate-client",
         time_s: 30,
         checkers: &["I8", "I15"],
-        gap: Some("I8 allows 15 s for the delivery of a DEL after the last fault, and runs end before"),
+        gap: Some("I8 allows 15 s for the delivery of a DEL after the last fault, and live runs end before"),
         ..member("bug-lost-del", "the agent forgets a DEL that the servers have not answered")
     },
     Bug {

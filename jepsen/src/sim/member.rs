@@ -10,6 +10,7 @@ use hyper_util::rt::TokioIo;
 use hyper_util::service::TowerToHyperService;
 use ipam_api::Name;
 use ipam_api::client::Client;
+use ipam_api::limits::NODE_GRACE_MS_MIN;
 use ipam_raft::StoreError;
 use ipam_raft::node::{
     DiskLimits, Failure, InitialMember, Node, NodeConfig, PeerPort, SnapshotPolicy, StartError,
@@ -40,6 +41,9 @@ const SNAPSHOTS: SnapshotPolicy = SnapshotPolicy {
     keep_bytes: 1 << 20,
     bytes_per_second: 1 << 20,
 };
+
+/// Grace of leases as in live runs: with the default of 30 s, hardly any lease would end under faults.
+const LEASE_GRACE_MS: u64 = 2_000;
 
 /// End of a member's process by itself, or by a signal to end gracefully.
 #[derive(Debug)]
@@ -90,6 +94,7 @@ async fn serve(machine: &Machine, stop: &Notify) -> Result<End> {
     );
     config.joins = machine.joins;
     config.snapshots = SNAPSHOTS;
+    config.timing.lease_grace_ms = LEASE_GRACE_MS;
     // A ballast file would only use memory of this machine.
     config.disk = DiskLimits { ballast_bytes: 0, ..DiskLimits::default() };
     let node = match Node::start(config).await {
@@ -102,7 +107,8 @@ async fn serve(machine: &Machine, stop: &Notify) -> Result<End> {
     };
     let (metrics, statuses) = (Arc::new(Metrics::new(false)), Arc::new(Statuses::default()));
     let access = Access::new(AccessConfig { open: true, ..AccessConfig::default() })?;
-    let gc = GcSettings::default();
+    // The shortest grace: simulated runs are short.
+    let gc = GcSettings { node_grace_ms: NODE_GRACE_MS_MIN, ..GcSettings::default() };
     let app = App::new(node.clone(), Arc::clone(&metrics), access, (gc, Arc::clone(&statuses)));
     let router = router(app);
     tokio::spawn(pausable(tasks::run(node.clone(), (JOURNAL, gc), statuses, metrics)));

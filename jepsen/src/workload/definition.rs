@@ -28,6 +28,11 @@ pub trait Workload: Send + Sync {
         false
     }
 
+    /// Returns true if agents or the cluster end grants after the last operation, within a bound of I8.
+    fn is_cleaned_up(&self) -> bool {
+        self.needs_node()
+    }
+
     /// Creates the resources, before any fault.
     fn prepare<'a>(&'a self, admin: &'a dyn Server) -> BoxFuture<'a, Result<()>>;
 

@@ -42,6 +42,10 @@ impl Workload for Leases {
         &[Function::Allocate, Function::Renew, Function::Read]
     }
 
+    fn is_cleaned_up(&self) -> bool {
+        true
+    }
+
     fn prepare<'a>(&'a self, admin: &'a dyn Server) -> BoxFuture<'a, Result<()>> {
         async move {
             make_subnet(admin, NAME, SPACE.ipv4_cidr()).await?;

@@ -143,6 +143,7 @@ async fn finals(clients: &[(String, Client)]) -> Result<Vec<Final>> {
         for (name, client) in clients {
             let shown: Shown = client.call(Call::get("/v1/cluster").within(PATIENCE)).await?;
             finals.push(Final {
+                time_ns: 0,
                 member: name.clone(),
                 applied: shown.applied,
                 revision: shown.revision,

@@ -16,7 +16,7 @@ use crate::checker::Final;
 const PATIENCE: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Reads the states of all members at one index.
+/// Reads the states of all members at one index, without their times.
 ///
 /// Background tasks continue: the reads are repeated until no member has applied an entry meanwhile.
 ///
@@ -60,6 +60,7 @@ async fn shown(client: &Client) -> Result<Cluster> {
 
 async fn read(name: &str, client: &Client, state: &Cluster) -> Result<Final> {
     Ok(Final {
+        time_ns: 0,
         member: name.to_owned(),
         applied: state.applied,
         revision: state.revision,
