@@ -5,6 +5,7 @@ pub mod bench;
 pub mod checker;
 mod cluster;
 pub mod command;
+mod cores;
 pub mod failover;
 pub mod history;
 pub mod live;

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Result, ensure};
 
 use super::{Outcome, names, time};
+use crate::cores;
 use crate::report::Validity;
 use crate::sim::{self, Case, Series, SimulatedRun};
 use crate::sync::held;
@@ -117,35 +117,22 @@ pub fn run(arguments: &Arguments) -> Result<Outcome> {
     let series = Series::open(&arguments.store)?;
     let cases = cases(arguments)?;
     let left: Vec<(String, &Case)> = named(cases.iter().filter(|case| !series.has(case)));
-    let (next, is_over) = (AtomicUsize::new(0), AtomicBool::new(false));
     let count = Mutex::new(Count::default());
     let begun = Instant::now();
-    let worker = || -> Result<()> {
-        while !is_over.load(Relaxed) {
-            let number = next.fetch_add(1, Relaxed);
-            let Some((name, case)) = left.get(number) else { break };
-            let (found, is_same) = one(arguments, name, case, number < arguments.replay)?;
-            series.add(&found)?;
-            let mut count = held(&count);
-            match found.results.valid {
-                _ if !is_same => count.violated += 1,
-                Validity::Yes => count.held += 1,
-                Validity::Unknown => count.weak += 1,
-                Validity::No => {
-                    count.violated += 1;
-                    is_over.fetch_or(arguments.until_violation, Relaxed);
-                }
+    cores::for_each(&left, |number, (name, case)| {
+        let (found, is_same) = one(arguments, name, case, number < arguments.replay)?;
+        series.add(&found)?;
+        let mut count = held(&count);
+        match found.results.valid {
+            _ if !is_same => count.violated += 1,
+            Validity::Yes => count.held += 1,
+            Validity::Unknown => count.weak += 1,
+            Validity::No => {
+                count.violated += 1;
+                return Ok(!arguments.until_violation);
             }
         }
-        Ok(())
-    };
-    let workers = std::thread::available_parallelism().map_or(1, usize::from);
-    std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..workers).map(|_| scope.spawn(worker)).collect();
-        threads.into_iter().try_for_each(|thread| match thread.join() {
-            Ok(done) => done,
-            Err(_) => bail!("a worker has panicked"),
-        })
+        Ok(true)
     })?;
     let count = count.into_inner().unwrap_or_default();
     let made = count.held + count.weak + count.violated;

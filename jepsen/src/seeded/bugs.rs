@@ -81,7 +81,7 @@ pub const ALL: &[Bug] = &[
         ..member("bug-unconfirmed-read", "the leader answers a read index without asking a majority")
     },
     Bug {
-        workloads: "alloc-any",
+        workloads: "churn",
         nemeses: "kill,pause",
         time_s: 30,
         checkers: &["I6", "I9", "I4", "I3", "I2"],

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
@@ -10,7 +11,9 @@ use super::bugs::{ALL, Bug};
 use super::simulated::Runs;
 use crate::checker;
 use crate::command::Outcome;
+use crate::cores;
 use crate::store;
+use crate::sync::held;
 
 /// Arguments of the subcommand.
 #[derive(Debug, clap::Args)]
@@ -64,29 +67,49 @@ pub fn run(arguments: &Arguments) -> Result<Outcome> {
     let seeds = if arguments.sim { " seeds |" } else { "" };
     println!("| bug | workloads | nemeses | detected by | seconds |{seeds}");
     println!("|---|---|---|---|---|{}", if arguments.sim { "---|" } else { "" });
+    let chosen: Vec<&Bug> = ALL.iter().filter(is_chosen).collect();
+    if arguments.sim { simulate(arguments, &chosen) } else { start(arguments, &chosen) }
+}
+
+/// Makes live runs, one after another.
+fn start(arguments: &Arguments, bugs: &[&Bug]) -> Result<Outcome> {
     let mut outcome = Outcome::Held;
-    for bug in ALL.iter().filter(is_chosen) {
+    for bug in bugs {
         let begun = Instant::now();
-        let found = if arguments.sim {
-            let Some(runs) = Runs::of(bug)? else { continue };
-            let option = (!arguments.control).then_some(bug.option);
-            let dir = arguments.store.join(bug.option);
-            let (found, seeds) = runs.detect(option, arguments.seeds, &dir)?;
-            println!("{} {seeds} |", row(bug, &found, begun.elapsed()));
-            found
-        } else {
-            let found = detected(bug, arguments)?;
-            println!("{}", row(bug, &found, begun.elapsed()));
-            found
-        };
-        let is_right = if arguments.control {
-            found.is_empty()
-        } else {
-            found.iter().any(|id| bug.checkers.contains(&id.as_str()))
-        };
-        outcome = outcome.max(Outcome::of(is_right));
+        let found = detected(bug, arguments)?;
+        println!("{}", row(bug, &found, begun.elapsed()));
+        outcome = outcome.max(arguments.verdict(bug, &found));
     }
     Ok(outcome)
+}
+
+/// Makes simulated runs, on all cores.
+fn simulate(arguments: &Arguments, bugs: &[&Bug]) -> Result<Outcome> {
+    let mut all: Vec<(&Bug, Runs)> = Vec::new();
+    for bug in bugs {
+        all.extend(Runs::of(bug)?.map(|runs| (*bug, runs)));
+    }
+    let outcome = Mutex::new(Outcome::Held);
+    cores::for_each(&all, |_, (bug, runs)| {
+        let begun = Instant::now();
+        let option = (!arguments.control).then_some(bug.option);
+        let dir = arguments.store.join(bug.option);
+        let (found, seeds) = runs.detect(option, arguments.seeds, &dir)?;
+        println!("{} {seeds} |", row(bug, &found, begun.elapsed()));
+        let mut outcome = held(&outcome);
+        *outcome = (*outcome).max(arguments.verdict(bug, &found));
+        Ok(true)
+    })?;
+    let outcome = *held(&outcome);
+    Ok(outcome)
+}
+
+impl Arguments {
+    /// Outcome for a bug by the checkers that report violations.
+    fn verdict(&self, bug: &Bug, found: &[String]) -> Outcome {
+        let is_detected = found.iter().any(|id| bug.checkers.contains(&id.as_str()));
+        Outcome::of(if self.control { found.is_empty() } else { is_detected })
+    }
 }
 
 fn row(bug: &Bug, found: &[String], took: Duration) -> String {
