@@ -5,7 +5,7 @@ use std::thread::{available_parallelism, scope};
 
 use anyhow::{Result, bail};
 
-/// Calls a function with each item and its index. After a call that returns false or an error, no call begins.
+/// Calls a function with each item and its index. No call begins after one that returns false or an error.
 ///
 /// # Errors
 /// An error of a call, or if a call panics.
