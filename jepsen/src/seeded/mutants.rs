@@ -87,7 +87,11 @@ fn start(arguments: &Arguments, bugs: &[&Bug]) -> Result<Outcome> {
 fn simulate(arguments: &Arguments, bugs: &[&Bug]) -> Result<Outcome> {
     let mut all: Vec<(&Bug, Runs)> = Vec::new();
     for bug in bugs {
-        all.extend(Runs::of(bug)?.map(|runs| (*bug, runs)));
+        match Runs::of(bug)? {
+            Some(runs) => all.push((*bug, runs)),
+            None if arguments.bug.is_empty() => {}
+            None => bail!("only live runs detect {}: omit --sim", bug.option),
+        }
     }
     let outcome = Mutex::new(Outcome::Held);
     cores::for_each(&all, |_, (bug, runs)| {
@@ -149,6 +153,22 @@ fn violations(dir: &Path) -> Result<Vec<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_named_bug_that_only_live_runs_detect_is_refused_in_simulations() {
+        let arguments = Arguments {
+            bug: vec!["bug-local-lease".to_owned()],
+            control: false,
+            list: false,
+            seed: 1,
+            bin_dir: PathBuf::new(),
+            sim: true,
+            seeds: 1,
+            store: PathBuf::new(),
+        };
+        let refused = run(&arguments).unwrap_err().to_string();
+        assert_eq!(refused, "only live runs detect bug-local-lease: omit --sim");
+    }
 
     #[test]
     fn a_row_names_what_was_detected() {
