@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use ipam_api::limits::PROBE_INTERVAL_MS;
+
 use super::{Change, Fault, Kind, Link, Nemesis, View, all};
 use crate::random::Random;
 
@@ -183,6 +185,19 @@ fn destructive_faults_never_overlap() {
     assert!(!one("kill").may_overlap(&one("rolling-kill")));
     assert!(!one("full-disk").may_overlap(&one("stalled-disk")));
     assert!(one("agents").may_overlap(&one("power")));
+}
+
+#[test]
+fn blind_probes_and_wrong_clocks_last_long_enough_to_take_hold() {
+    for fault in faults("probes", &whole(3)) {
+        let is_blind = matches!(fault.kind, Kind::BlindProbes { .. });
+        assert!(!is_blind || fault.lasts_ms > PROBE_INTERVAL_MS, "{fault:?}");
+    }
+    for fault in faults("clock", &whole(3)) {
+        let Kind::Clock { shift_ms, drift_ppm, .. } = fault.kind else { panic!("{fault:?}") };
+        let drift_ms = i64::try_from(fault.lasts_ms).unwrap() * drift_ppm / 1_000_000;
+        assert_ne!(shift_ms + drift_ms, 0, "{} ms", fault.lasts_ms);
+    }
 }
 
 #[test]
